@@ -16,6 +16,7 @@ constexpr double tick_size = 12.5;
 constexpr double axis_title_size = 13.5;
 constexpr double tick_length = 5;
 constexpr double bar_thickness = 14;
+constexpr double enough_ticks = 16;
 
 void set_colour(cairo_t* cairo, const Colour& c) {
     cairo_set_source_rgba(cairo, c.red, c.green, c.blue, c.alpha);
@@ -118,7 +119,8 @@ Ticks ticks_of(const Axis& axis, double most) {
     const double first = std::ceil(axis.from / ticks.step - 1e-9);
     for (double n = first; n * ticks.step <= axis.to + ticks.step * 1e-9; ++n)
         ticks.at.push_back(n * ticks.step);
-    return ticks;
+    // One tick gives no scale.
+    return ticks.at.size() < 2 && most < enough_ticks ? ticks_of(axis, 2 * most) : ticks;
 }
 
 Axis count_axis(std::string title, std::initializer_list<std::span<const double>> values) {

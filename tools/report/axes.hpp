@@ -28,7 +28,7 @@ struct Ticks {
     /// The value with a suffix for thousands and so on, the same one for the whole axis.
     [[nodiscard]] std::string label(double value) const;
 };
-/// At most about `most` steps.
+/// At most about `most` steps, unless that leaves less than two ticks.
 Ticks ticks_of(const Axis& axis, double most);
 
 struct Pen {

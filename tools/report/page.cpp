@@ -44,6 +44,11 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 .first-page td.number { white-space: normal; }
 .wide { overflow-x: auto; }
 figure canvas { height: min(70vh, 48rem); touch-action: none; }
+figure .dark { display: none; }
+@media screen and (prefers-color-scheme: dark) {
+  figure .light { display: none; }
+  figure .dark { display: block; }
+}
 image { image-rendering: pixelated; }
 .curve, .other { fill: none; stroke: var(--curve); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .other { stroke: var(--other); }
@@ -51,6 +56,7 @@ image { image-rendering: pixelated; }
 svg text { fill: var(--muted); font-size: 11px; }
 .tables > figure { min-width: 0; }
 .tables > div > table { margin-bottom: 1rem; }
+.tables p { font-size: .9rem; }
 @page { size: A4; margin: 14mm; }
 @media print {
   :root { color-scheme: light; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --bad: #a51d1d; --curve: #1f5fa8; --other: #c2570c; }
@@ -61,7 +67,8 @@ svg text { fill: var(--muted); font-size: 11px; }
   .pictures, .tables { grid-template-columns: 1fr 1fr; gap: 5mm; }
   figure, svg, img, tr { break-inside: avoid; }
   figure img, figure svg { max-height: 220mm; }
-  h1, h2, caption { break-after: avoid; }
+  h1, h2, caption, thead { break-after: avoid; }
+  tbody tr:nth-child(-n + 2) { break-before: avoid; }
   .wide { overflow: visible; }
   a { color: inherit; }
 }
@@ -105,10 +112,10 @@ std::string html_of(const Page& page) {
 std::string html_of(const Table& table) {
     std::string out = "<table>\n";
     if (!table.caption.empty()) out += "<caption>" + escaped(table.caption) + "</caption>\n";
-    if (!table.columns.empty()) out += "<tr>";
+    if (!table.columns.empty()) out += "<thead><tr>";  // printed on each page of a long table
     for (const std::string& name : table.columns)
         out += "<th scope=\"col\">" + escaped(name) + "</th>";
-    if (!table.columns.empty()) out += "</tr>\n";
+    if (!table.columns.empty()) out += "</tr></thead>\n";
     for (const auto& row : table.rows) {
         out += "<tr>";
         for (const Cell& cell : row) {
@@ -122,6 +129,11 @@ std::string html_of(const Table& table) {
         out += "</tr>\n";
     }
     return out + "</table>\n";
+}
+
+std::string wide_html_of(const Table& table, const std::string& name) {
+    return fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n",
+                       escaped(name), html_of(table));
 }
 
 std::string html_of(const Figure& figure) {

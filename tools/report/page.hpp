@@ -30,6 +30,9 @@ struct Table {
     std::vector<std::vector<Cell>> rows;
 };
 std::string html_of(const Table& table);
+/// The same for a table of many columns: it can be moved sideways, also by the keyboard. `name`: for screen
+/// readers.
+std::string wide_html_of(const Table& table, const std::string& name);
 
 /// Something to look at, with what is said about it.
 struct Figure {

@@ -11,11 +11,11 @@ function exact_place(seconds) {
   return view.recent() && view.until === null ? timeLabel(Math.round(seconds)) : `${utc_clock(day.now() + seconds)} UTC`;
 }
 
-/** For the axis: the local time, and UTC below it; with seconds if the charts show minutes. */
-function placeLabel(seconds) {
+/** For the axis: the local time, and UTC below it; with seconds if the charts show minutes. The last tick names the clock. */
+function placeLabel(seconds, i, ticks) {
   const at = day.now() + seconds;
   const end = view.recent() ? 8 : 5;
-  const utc = `${utc_clock(at).slice(0, end)} UTC`;
+  const utc = utc_clock(at).slice(0, end) + (i === ticks.length - 1 ? " UTC" : "");
   return local_is_utc(at) ? utc : [local_clock(at).slice(0, end), utc];
 }
 
@@ -189,15 +189,15 @@ class Charts {
     const text = getComputedStyle(document.documentElement);
     Chart.defaults.font.family = text.fontFamily;
     Chart.defaults.font.size = 0.75 * parseFloat(text.fontSize);
-    const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: placeLabel}};
+    const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, align: "inner", callback: placeLabel}};
     const count = {ticks: {maxTicksLimit: 6, callback: (value) => scaled(value, 1000, prefixes)}};
     this.coincidences = lineChart("coincidences",
       [["Prompts", "prompts"], ["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]]], time, count);
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
-      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
-      {...count, title: {display: true, text: "singles in the last second"}});
+      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0, autoSkipPadding: 8}},
+      {...count, grace: "25%", title: {display: true, text: "singles, last second"}});  // above its line are the names of windows
     const both = [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]];
     this.triples = lineChart("triples", both, time, count);
     const of_gammas = (id, text, y) => lineChart(id, both, {title: {display: true, text}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
@@ -209,6 +209,15 @@ class Charts {
     for (const chart of [this.coincidences, this.singles, this.loss, this.triples]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
+  }
+
+  /** Draws them as large as they are now. */
+  fit() {
+    for (const chart of this.all) {
+      chart.options.devicePixelRatio = pixel_ratio();
+      chart.resize();
+    }
+    this.paint();
   }
 
   /** Applies the colours of the page. */

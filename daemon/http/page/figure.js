@@ -1,7 +1,7 @@
 // Figures drawn on a canvas: colours from few to many, a raster of values, axes.
 "use strict";
 
-const most_ticks = 5;
+const most_ticks = 6;
 
 function rgb(hex) {
   return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
@@ -49,10 +49,15 @@ function tick_step(range, most) {
   return power * ([1, 2, 5].find((n) => range / (n * power) <= most) || 10);
 }
 
-/** Axes of the size of the canvas. x and y: {from, to, title, step}; without a step there are about five ticks.
+/** Pixels of a canvas to one of the page. Paper is finer than a screen; by a power of two, or Chromium prints a canvas too small. */
+function pixel_ratio() {
+  return document.documentElement.classList.contains("paper") ? 4 : window.devicePixelRatio || 1;
+}
+
+/** Axes of the size of the canvas. x and y: {from, to, title, step}; without a step there are up to six ticks.
  *  `paint(context, left, top, width, height)` draws between them. */
 function draw_figure(canvas, x, y, paint) {
-  const scale = window.devicePixelRatio || 1;
+  const scale = pixel_ratio();
   const [full_width, full_height] = [Math.max(160, canvas.clientWidth), Math.max(120, canvas.clientHeight)];
   canvas.width = Math.round(full_width * scale);
   canvas.height = Math.round(full_height * scale);
@@ -103,7 +108,7 @@ function draw_picture(canvas, columns, rows, values, high, x, y) {
   draw_figure(canvas, x, y, (context, ...box) => context.drawImage(picture, ...box));
 }
 
-/** Calls `draw` when the colours of the page or its width change. */
+/** Calls `draw` when the colours of the page or its width change, and before and after it is printed. */
 function redraw_with(draw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   window.addEventListener("resize", draw);

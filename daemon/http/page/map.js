@@ -31,7 +31,7 @@ class CrystalMap {
       document.getElementById("map-spoken").textContent = this.reading.textContent;
     });
     this.layer.addEventListener("change", () => this.show_layer());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.draw(); this.draw_grid(); });
+    redraw_with(() => { this.draw(); this.draw_grid(); });
   }
 
   /** `scanner`: the document /scanner. */
@@ -122,7 +122,7 @@ class CrystalMap {
   /** What lies over the map: borders of the modules, the chosen module, the crystal that is pointed at; numbers. */
   draw_grid() {
     if (!this.layout) return;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixel_ratio();
     const frame = this.grid.parentElement.getBoundingClientRect();
     const box = this.canvas.getBoundingClientRect();
     this.grid.width = Math.round(frame.width * ratio);

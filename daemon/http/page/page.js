@@ -43,6 +43,20 @@ function show_strip(state, word, text) {
   }
 }
 
+/** What the other host of a pair does. */
+function peer_words({state, run, recording, failure, not_heard_s}) {
+  if (state === "unreachable") return `not heard for ${duration(not_heard_s)}: ${failure}`;
+  if (run === null) return "has no run";
+  if (state === "recording") return `records run ${run}`;
+  if (state === "other_run") return `has another run, ${run}`;
+  return `has run ${run}, and records nothing (${recording.replaceAll("_", " ")})`;
+}
+
+function show_peer(peer) {
+  document.getElementById("recording-peer").hidden = !peer;
+  if (peer) document.getElementById("peer-words").textContent = peer_words(peer);
+}
+
 function show_recording(status) {
   const recording = status.recording;
   if (!recording) return;
@@ -50,7 +64,7 @@ function show_recording(status) {
   document.getElementById("health").dataset.recording = recording.state;
   show_strip(recording.state);
   document.getElementById("recording-note").hidden = !recording.note;
-  document.getElementById("recording-peer").hidden = !status.peer;
+  show_peer(status.peer);
   const run = recording.run_id ? ` ${recording.run_id}` : "";
   const health = status.health.state === "ok" ? "" : ` – ${status.health.state.toUpperCase()}`;
   document.title = `${symbols[recording.state] || symbols.unknown} ${recording.word}${run}${health} – petacqd ${status.scanner}`;
@@ -119,7 +133,8 @@ function show_status(status) {
   control.show(status);
   const time = document.getElementById("data-time");
   time.dateTime = last_data.toISOString();
-  time.textContent = both_clocks(last_data / 1000);
+  time.textContent = formats.utc(time.dateTime);
+  time.title = local_title(time.dateTime);
 }
 
 /** Shows the spectra of a BDM, and a DU of it; null: the spectrum of all. */
@@ -263,6 +278,13 @@ const sources_table = new RankedTable("sources", source_columns);
 const modules_table = new RankedTable("modules", module_columns, (module) => choose_module(module.bdm));
 const stages_table = new RankedTable("stages", stage_columns);
 make_rates();
+for (const [name, paper] of [["beforeprint", true], ["afterprint", false]]) {
+  window.addEventListener(name, () => {
+    document.documentElement.classList.toggle("paper", paper);
+    charts.fit();
+    window.dispatchEvent(new Event("resize"));
+  });
+}
 document.getElementById("spectrum-of").addEventListener("change", (event) => choose_module(event.target.value === "all" ? null : Number(event.target.value)));
 for (const input of document.querySelectorAll("input[name=map-time]")) input.addEventListener("change", () => singles && show_singles(singles));
 for (const details of document.querySelectorAll("details")) {

@@ -102,6 +102,7 @@ function trouble({health, state}) {
 class Sorting {
   /** `changed`: called after each choice. */
   constructor(table, name, titles, changed) {
+    this.table = table;
     this.name = name;
     this.changed = changed;
     this.column = null;
@@ -109,19 +110,23 @@ class Sorting {
     this.buttons = [...table.tHead.rows[0].cells].map((th, i) => {
       const button = document.createElement("button");
       button.className = "plain sort";
-      button.textContent = titles[i];
-      button.setAttribute("aria-label", `Sort ${name} by ${titles[i]}, column ${i + 1}`);
       button.addEventListener("click", () => this.choose(i));
       th.replaceChildren(button);
       return button;
     });
+    titles.forEach((title, i) => this.set_title(i, title));
     const [column, descending] = stored(`sort ${name}`) || [];
     if (column in this.buttons) [this.column, this.descending] = [column, Boolean(descending)];
     this.mark();
   }
 
   set_title(i, title) {
-    if (this.buttons[i].textContent !== title) this.buttons[i].textContent = title;
+    const button = this.buttons[i];
+    if (button.textContent === title) return;
+    button.textContent = title;
+    button.setAttribute("aria-label", `Sort ${this.table.getAttribute("aria-label")} by ${title}, column ${i + 1}`);
+    // Screen readers read a cell with its heading: with the unit, and without what a click does.
+    button.parentElement.setAttribute("aria-label", title);
   }
 
   choose(i) {

@@ -173,6 +173,47 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("scrollTo(0, 100000)")
             self.assertTrue(page.evaluate("(box => box.top >= 0 && box.bottom <= innerHeight)(document.getElementById('recording').getBoundingClientRect())"))
 
+    def test_the_other_host_of_a_pair_is_named_with_what_it_does(self):
+        line = "(e => e.checkVisibility() ? e.innerText : '')(document.getElementById('recording-peer'))"
+        reasons = "[...document.querySelectorAll('#reasons li')].map(i => i.innerText)"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            self.assertEqual(page.evaluate(line), "")  # this host has none
+
+            def peer(words, state, run=None, recording=None, failure=None, missing=None):
+                with self.subTest(words=words):
+                    status["uptime_s"] += 1
+                    status["peer"] = {"url": "http://10.0.0.2:9680", "state": state, "since_utc": "2026-01-31T12:00:00.000Z", "run": run,
+                                      "recording": recording, "not_heard_s": 63.2, "failure": failure}
+                    status["health"] = {"state": "degraded" if missing else "ok", "reasons": [
+                        {"code": "peer_missing", "message": f"{missing}: `petctl --hosts a+10.0.0.2 join`", "severity": "degraded"}] if missing else []}
+                    stand.show(status)
+                    self.ask(page)
+                    self.assertEqual(page.evaluate(line), f"Other host, http://10.0.0.2:9680: {words}")
+                    self.assertEqual(page.evaluate(reasons), [f"{missing}: petctl --hosts a+10.0.0.2 join"] if missing else [])
+                    # What is missing is seen beside a green strip, too.
+                    self.assertEqual(page.evaluate("document.getElementById('recording').dataset.health"), "degraded" if missing else "ok")
+
+            peer("records run mouse-7", "recording", "mouse-7", "recording")
+            peer("not heard for 1 min 3 s: <i>Connection</i> refused", "unreachable", failure="<i>Connection</i> refused", missing="this host alone")
+            peer("has no run", "not_recording", recording="not_recording", missing="this host alone")
+            peer("has another run, rat-1", "other_run", "rat-1", "recording", missing="this host alone")
+            peer("has run mouse-7, and records nothing (no data)", "not_recording", "mouse-7", "no_data", missing="this host alone")
+            peer("records run mouse-7-2", "recording", "mouse-7-2", "recording")
+            status["uptime_s"] += 1
+            status["peer"] = None  # the configuration has changed
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate(line), "")
+            peer("records run mouse-7", "recording", "mouse-7", "recording")
+            # What the other host did says nothing about the present.
+            stand.process.kill()
+            self.ask(page)
+            self.assertEqual(page.evaluate(line), "")
+            self.assertEqual([c for c in page.complaints if "ERR_" not in c], [])
+
     def test_health_shows_what_follows_from_a_reason_above(self):
         with Stand() as stand:
             stand.show()
@@ -335,6 +376,28 @@ class Page(InBrowser, unittest.TestCase):
                     self.assertEqual(page.evaluate("[...document.querySelectorAll('.tile')].filter(t => t.scrollWidth > t.clientWidth).map(t => t.innerText)"), [])
                     self.assertEqual(page.complaints, [])
 
+    def test_paper_has_all_figures_and_no_controls(self):
+        within = """(e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1
+            && e.getBoundingClientRect().right <= document.body.getBoundingClientRect().right)"""
+        sharp = "[...document.querySelectorAll('.plot canvas, #map-grid')].filter(c => c.checkVisibility()).map(c => Math.round(c.width / c.clientWidth))"
+        with Stand() as stand:
+            stand.show()
+            for screen in ({"width": 1400, "dark": True}, {"width": 390, "mobile": True}):
+                with self.subTest(**screen):
+                    page = self.open(stand, **screen)
+                    before = page.evaluate(sharp)
+                    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+                    self.assertEqual(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"), "rgb(255, 255, 255)")
+                    self.assertEqual(page.evaluate("[...document.querySelectorAll('nav, input, button:not(.sort, td button, th button)')].filter(e => e.checkVisibility()).length"), 0)
+                    self.assertEqual(page.evaluate(f"[...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility() && !{within}(e)).map(e => e.innerText)"), [])
+                    # It fits A4, whose text area is 186 mm wide.
+                    self.assertAlmostEqual(page.evaluate("document.body.getBoundingClientRect().width"), 186 / 25.4 * 96, delta=1)
+                    self.assertEqual(set(page.evaluate(sharp)), {4})
+                    self.assertEqual(page.evaluate(FAINT), [])
+                    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+                    self.assertEqual(page.evaluate(sharp), before)
+                    self.assertEqual([c for c in page.complaints if "getImageData" not in c], [])
+
     def test_contrast_is_enough_in_both_colours(self):
         luminance = """(hex => rgb(hex).map(c => c / 255).map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
             .reduce((s, c, i) => s + c * [.2126, .7152, .0722][i], 0))(colour('%s'))"""
@@ -426,6 +489,9 @@ class Page(InBrowser, unittest.TestCase):
             self.assertLessEqual({"Spectrum of", "Filter sources", "Filter BDMs", "Singles as a table"}, set(names))
             self.assertEqual(page.evaluate("[...document.querySelectorAll('th')].every(t => ['row', 'col'].includes(t.scope))"), True)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
+            self.assertLessEqual({"Frames, k/s", "Skew, µs", "Temperature, °C"}, set(roles["columnheader"]))
+            self.assertNotIn("", roles["columnheader"])
+            self.assertLessEqual({"earlier", "later", "Sort BDMs by Mean, keV, column 4"}, set(roles["button"]))
             headings = roles["heading"]
             for title in ("Rates", "Sources", "BDMs", "Run"):
                 self.assertIn(title, headings)

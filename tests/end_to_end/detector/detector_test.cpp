@@ -113,6 +113,7 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
         CHECK(log.find(std::string("degraded: ") + text) != std::string::npos);
         CHECK(html.find(text) != std::string::npos);
     }
+    CHECK(html.find("BDM 3: DU 2 does not count, from ") != std::string::npos);
     CHECK(html.find("<caption>BDMs") != std::string::npos);
     CHECK(daemon.terminate() == 0);
 }

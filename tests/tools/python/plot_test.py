@@ -105,7 +105,7 @@ class Plot(unittest.TestCase):
     def test_report(self):
         page = Page((self.folder / "report.html").read_text(encoding="utf-8"))
         self.assertEqual(page.loads, [])
-        self.assertEqual(len(page.alts), 13)
+        self.assertEqual(len(page.alts), 2 * 13)  # light and dark ones
         self.assertIn("loss", page.ids)
         self.assertTrue(all(page.alts))
         for name in page.ids:

@@ -49,8 +49,8 @@ TEST_CASE("the first cell of a row of a table is its name", "[report]") {
     report::Table table{"Modules", {"module", "t, ns"}, {}};
     table.rows.push_back({{"<7>"}, {"-1", true, true}, {"x", false, true}, {"2", true}, {""}});
     CHECK(report::html_of(table) ==
-          "<table>\n<caption>Modules</caption>\n<tr><th scope=\"col\">module</th><th scope=\"col\">t, "
-          "ns</th></tr>\n"
+          "<table>\n<caption>Modules</caption>\n<thead><tr><th scope=\"col\">module</th><th scope=\"col\">t, "
+          "ns</th></tr></thead>\n"
           "<tr><th scope=\"row\">&lt;7&gt;</th><td class=\"number bad\">-1</td><td class=\"bad\">x</td>"
           "<td class=\"number\">2</td><td></td></tr>\n</table>\n");
     CHECK(report::html_of(report::Table{{}, {}, {}}) == "<table>\n</table>\n");

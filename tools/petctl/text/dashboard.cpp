@@ -23,6 +23,7 @@ constexpr std::size_t max_history = 600;
 constexpr std::size_t min_rows = 4;  // in the table
 constexpr double stale_s = 3;
 constexpr std::size_t reason_indent = 6;  // of further lines
+constexpr std::size_t fact_indent = 20;
 // Width of the columns before the sparkline: label, last second, average.
 constexpr std::size_t figures_width = 48;
 
@@ -169,7 +170,9 @@ Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, doubl
         append(lines, wrapped(reasons[shown], width, reason_indent), height);
     if (shown < reasons.size())
         lines.push_back({{fmt::format("    and {} more", reasons.size() - shown), Style::warning}});
-    const Lines facts = fact_lines(*status_);
+    Lines facts;
+    for (const Line& fact : fact_lines(*status_))
+        append(facts, wrapped(fact, width, fact_indent), height);
     // Rates come first, then the table; the other facts appear only if the table keeps a minimum size.
     const std::size_t taken = lines.size() + std::max(min_rows, height / 3) + 1;
     append(lines, rate_lines(width, height > taken ? height - taken : 0, unicode), height);

@@ -80,7 +80,8 @@ std::shared_ptr<const daemon::DetectorBaseline> reference_of(const std::filesyst
 std::vector<std::string> DetectorFindings::lines() const {
     std::vector<std::string> all;
     for (const DetectorFinding& one : findings)
-        all.push_back(fmt::format("{} to {:.1f} s", one.fault.text(), one.until_s));
+        all.push_back(
+            fmt::format("{}, from {:.1f} to {:.1f} s", one.fault.what(), one.fault.since_s, one.until_s));
     for (const HotModule& one : hot) {
         all.push_back(
             fmt::format("BDM {}: up to {:.1f} \u00b0C, above {:g} \u00b0C, between {:.1f} s and {:.1f} s",

@@ -105,8 +105,8 @@ std::string modules(const DetectorFindings& detector) {
         add([](const ModuleSums& m) { return m.prompts_per_single(); }, 100, 2);
         table.rows.push_back(std::move(row));
     }
-    return "<div class=\"wide\">" + report::html_of(table) +
-           "</div>\n<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
+    return report::wide_html_of(table, "BDMs") +
+           "<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
            "the one in the BDM. Mean dt and prompts per single are without the random coincidences to be "
            "expected. Start: up to ten seconds after the first one" +
            (detector.reference.empty() ? ""
@@ -171,15 +171,16 @@ std::string text_at(const json& object, const char* pointer) {
 }
 
 std::string figure_of(const Picture& picture) {
-    const auto source = [&](const report::Theme& theme) {
-        return report::data_uri("image/svg+xml", report::svg_of(picture.draw, picture.height, theme));
-    };
-    return report::html_of(report::Figure{
-        fmt::format("<picture>\n<source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">\n"
-                    "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"{}\">\n</picture>\n",
-                    source(report::dark_theme()), picture_width, picture.height, escaped(picture.alt),
-                    source(report::light_theme())),
-        escaped(picture.caption), picture.title, picture.name});
+    // The style of the page shows one of them; browsers do not choose another <source> for paper.
+    std::string both;
+    for (const auto& [name, theme] :
+         {std::pair("light", report::light_theme()), std::pair("dark", report::dark_theme())}) {
+        both += fmt::format(
+            "<img class=\"{}\" width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"{}\">\n", name, picture_width,
+            picture.height, escaped(picture.alt),
+            report::data_uri("image/svg+xml", report::svg_of(picture.draw, picture.height, theme)));
+    }
+    return report::html_of(report::Figure{both, escaped(picture.caption), picture.title, picture.name});
 }
 
 std::string table_of(const std::string& caption, const Rows& rows, bool numbers) {

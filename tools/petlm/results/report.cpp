@@ -123,9 +123,8 @@ std::string html_of(const ResultTable& table) {
         for (std::size_t i = 0; i < row.size(); ++i)
             cells.push_back({row[i], texts.numbers[i]});
     }
-    return fmt::format(
-        "<h2>{0}</h2>\n<div class=\"wide\">{1}</div>\n<p><a href=\"{2}.csv\">{2}.csv</a></p>\n",
-        report::escaped(table.title), report::html_of(shown), table.name);
+    return fmt::format("<h2>{0}</h2>\n{1}<p><a href=\"{2}.csv\">{2}.csv</a></p>\n",
+                       report::escaped(table.title), report::wide_html_of(shown, table.title), table.name);
 }
 
 }  // namespace
