@@ -35,6 +35,11 @@ def _since_start(life, run):
     return requests[starts[-1] + 1:] if starts else []
 
 
+def _starts(life, run):
+    """The ids of the requests that asked for it."""
+    return [life.document(text)["id"] for _, text in life.all("request") if f'"run":"{run}"' in text]
+
+
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
@@ -92,6 +97,8 @@ class Checks:
                     for _, status in before.statuses)
         if not began and any('"method":"stop"' in text for _, text in _since_start(before, run)):
             return []  # it was stopped before its start: nothing is left of it
+        if not began and any(f'"id":{number},' in text and '"error"' in text for _, text in before.all("answer") for number in _starts(before, run)):
+            return []  # its start had passed, as the answer said
         known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
 

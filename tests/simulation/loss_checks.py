@@ -18,6 +18,9 @@ def failures(run, arrived):
     counted = description["ledger"]["datagrams"]
     if any(counted[name] for name in ("dropped_kernel", "dropped_no_buffer", "discarded_backlog", "stray", "restarted")):
         return
+    # What was dropped before the run, or at its end, shows in it, or afterwards.
+    if run.life.drops_at(None):
+        return
     begin, end = _begin(run), _end(run)
     if begin is None or end is None or not arrived.admitted:
         return

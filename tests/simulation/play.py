@@ -32,6 +32,10 @@ SCANNER = {
 }
 
 
+# A drop is in the status so long after it.
+SETTLE_NS = 300_000_000
+
+
 @dataclasses.dataclass
 class Life:
     """One process of the daemon. Times are ns of the story."""
@@ -51,6 +55,15 @@ class Life:
     def statuses(self):
         """(ns, document) of each answer to the simulation's own requests."""
         return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+
+    def drops_at(self, ns):
+        """Whether the kernel dropped datagrams about this time, as the statuses before and after it tell; None: at any time."""
+        drops = [(at, status["total"]["datagrams"]["dropped_kernel"]) for at, status in self.statuses]
+        if ns is None or not drops:
+            return any(count for _, count in drops)
+        before = [count for at, count in drops if at <= ns - SETTLE_NS]
+        after = [count for at, count in drops if at >= ns + SETTLE_NS]
+        return (after or [drops[-1][1]])[0] != (before or [0])[-1]
 
     def document(self, text):
         """The text of a request or an answer, parsed."""

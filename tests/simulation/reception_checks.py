@@ -87,8 +87,9 @@ def _works(life, events, arrivals):
         if begin < life.begin_ns + SETTLED_NS or any(since < end and until + SETTLED_NS > begin for since, until in disturbed):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
-        # Where detector time begins anew with a run, a board that is alone waits for the others.
-        if len(np.unique(arrivals.source[inside])) == 1 and any(begin - ALONE_NS < at < end for at in starts):
+        # Where detector time begins anew with a run, a board that is alone waits for the others, and so do two that contradict each other.
+        sending = {str(source) for source in np.unique(arrivals.source[inside])}
+        if len(sending) <= 1 + len(sending & alone) and any(begin - ALONE_NS < at < end for at in starts):
             continue
         came = int(arrivals.frames[inside].sum())
         used = now["total"]["frames"]["received"] - before["total"]["frames"]["received"]
