@@ -88,7 +88,7 @@ def _works(life, events, arrivals):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
         # Where detector time begins anew with a run, a board that is alone waits for the others, and so do two that contradict each other.
-        sending = {str(source) for source in np.unique(arrivals.source[inside])}
+        sending = {int(source) for source in np.unique(arrivals.source[inside])}
         if len(sending) <= 1 + len(sending & alone) and any(begin - ALONE_NS < at < end for at in starts):
             continue
         came = int(arrivals.frames[inside].sum())
