@@ -40,7 +40,6 @@ nlohmann::json run_json_beside(const ReplayOptions& options) {
 RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json& beside) {
     RequestedInterval interval{options.start, options.stop, {}, {}};
     // The run.json of a run that was cut off has no end: take all data then.
-    // A run that was started before its boards sent takes an interval that is wider than its coverage.
     const bool says = beside.contains("taken") && beside.at("taken").is_object();
     const nlohmann::json& taken = says ? beside.at("taken") : beside;
     const auto number = [](const nlohmann::json& in, const char* key) -> std::optional<std::uint64_t> {
@@ -51,6 +50,7 @@ RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json
     if (number(taken, "stop_ticks") == 0U) return interval;
     if (!interval.start) interval.start = number(taken, "start_ticks");
     if (!interval.stop) interval.stop = number(taken, "stop_ticks");
+    // A run that was started before its boards sent takes an interval that is wider than its coverage.
     if (says) interval.covered_from = number(beside, "start_ticks");
     return interval;
 }

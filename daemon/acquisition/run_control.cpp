@@ -127,10 +127,13 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
 }
 
 void RunControl::submit_slice(SliceFlow::SliceWatermark next, Cut cut) {
-    begin_data(flow_.data_begin(next.ticks));
-    // Nothing is decided until it is known what is left out.
-    if (run_.interval.waits_for_data() && !next.gives_up && has_data_before(flow_.data_begin_so_far()))
-        next.ticks = feed_.watermark();
+    const std::uint64_t begin = flow_.data_begin(next.ticks);
+    if (begin != UINT64_MAX || run_.interval.close_at(next.ticks)) {
+        leave_out_before_data(run_.interval.stop_ticks(next.ticks));
+    } else if (may_have_data_before(flow_.data_begin_so_far()) && flow_.more_may_wait()) {
+        next.ticks = feed_.watermark();  // nothing is decided until it is known what is left out
+    }
+    begin_data(begin);
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
@@ -191,23 +194,26 @@ void RunControl::wait_for_seconds() {
 void RunControl::begin_data(std::uint64_t ticks) {
     const auto known = run_.interval.data_begin();
     if (!run_.interval.running() || ticks == UINT64_MAX || (known && ticks <= *known)) return;
-    leave_out_before(ticks);
     run_.interval.begin_data(ticks);
     std::optional<Run::Arrival> arrival;
     if (const auto at = flow_.arrival()) arrival = Run::Arrival{at->time, at->host_ns};
     run_.run->begin_data(*run_.interval.data_begin(), arrival, run_.interval.start_ticks());
 }
 
-/// Whether the run would have records from before this time, at which its data begin; absent: they do not.
-bool RunControl::has_data_before(const std::optional<std::uint64_t>& begin) const {
-    return begin && *begin > run_.interval.start_ticks() && flow_.has_frames_before(*begin) && !has_records();
+/// Whether a run that waits for its data may get records from before this time, at which they begin.
+/// `begin`: nullopt: no data yet.
+bool RunControl::may_have_data_before(const std::optional<std::uint64_t>& begin) const {
+    return run_.interval.waits_for_data() && begin && *begin > run_.interval.start_ticks() &&
+           flow_.has_frames_before(*begin);
 }
 
-/// The run covers no time from before its data begin. So what came from there is not in it either, nor in
-/// its ledger, but for its datagrams: the run starts here.
-void RunControl::leave_out_before(std::uint64_t begin) {
-    if (feed_.failed() || !has_data_before(begin)) return;
+/// The run, which stops at `stop` at the latest, covers no time from before its data begin. So what came from
+/// there is not in it either, nor in its ledger, but for its datagrams: the run starts where they begin.
+void RunControl::leave_out_before_data(std::uint64_t stop) {
+    const std::uint64_t begin = std::min(flow_.data_begin_so_far().value_or(stop), stop);
+    if (feed_.failed() || !may_have_data_before(begin)) return;
     flow_.collect_all();
+    if (has_records()) return;
     const std::uint64_t start = std::max(begin, feed_.watermark());
     run_.interval.wait_until(start);
     count_spectra();
@@ -339,8 +345,7 @@ void RunControl::close_run() {
 }
 
 void RunControl::close_segment(std::uint64_t stop) {
-    if (run_.interval.waits_for_data())
-        leave_out_before(std::min(flow_.data_begin_so_far().value_or(stop), stop));
+    leave_out_before_data(stop);
     flow_.close_segment(std::max(stop, feed_.watermark()));
 }
 

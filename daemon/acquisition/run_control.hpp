@@ -109,8 +109,8 @@ class RunControl {
     void measure(CollectedSlice& slice);
     void check_seconds();
     void begin_data(std::uint64_t ticks);
-    [[nodiscard]] bool has_data_before(const std::optional<std::uint64_t>& begin) const;
-    void leave_out_before(std::uint64_t begin);
+    [[nodiscard]] bool may_have_data_before(const std::optional<std::uint64_t>& begin) const;
+    void leave_out_before_data(std::uint64_t stop);
     [[nodiscard]] gpu::TickRange covered(std::uint64_t stop) const;
     void follow_reset(DetectorTime::Back back, std::int64_t now_ns);
 

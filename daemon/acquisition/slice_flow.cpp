@@ -153,7 +153,10 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
         return net::earliest_valid_time(options_.frames, batch.data + datagram.offset, datagram.frames, low);
     };
     const std::uint64_t taken = earliest_from(feed_.watermark());
-    earliest_taken_ = std::min({earliest_taken_, taken, first});
+    if (!verdict.refuses_all()) {
+        earliest_taken_ = std::min(earliest_taken_, taken);
+        if (first >= feed_.watermark()) earliest_taken_ = std::min(earliest_taken_, first);
+    }
     const std::uint64_t earliest = taken < lowest ? earliest_from(lowest) : taken;
     if (earliest < first) tracker_.note_earlier(verdict.source, earliest);
     if (!tracker_.time().established()) {
@@ -169,7 +172,7 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
 void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     const bool sending = tracker_.time().supported(now_ns);
     const std::uint64_t first = tracker_.time().first_of_members();
-    // Boards that have begun after the start were not sending then. Those that have sent past it were.
+    // Boards that have begun after the start were not sending then, and those that have sent past it were.
     const bool before = first < from && (sending || newest().value_or(0) >= from);
     begin_.watch(from, before ? newest() : std::nullopt);
     if (sending && !before && newest()) begin_.add_held(first, *newest());
@@ -214,7 +217,7 @@ std::uint64_t SliceFlow::data_end() const {
     const auto newest = this->newest();
     if (!newest) return 0;
     const std::uint64_t end = add_or_max(*newest, max_offset_ + 1);
-    // A replay takes every frame.
+    // A wild time, or that of a board far ahead, does not prolong a run. A replay takes every frame.
     const bool wild = !input_ended_ && latest_single_ > add_or_max(*newest, options_.max_disorder);
     return wild ? end : std::max(end, add_or_max(latest_single_, 1));
 }
@@ -298,7 +301,7 @@ SliceFlow::SliceWatermark SliceFlow::next_watermark(std::int64_t now_ns) {
     if (!begun) judge_held_frames();
     if (!open_.empty()) release_open(now_ns, false);
     const std::uint64_t watermark = std::max(feed_.watermark(), allowed);
-    undecided_.advance(watermark);
+    undecided_.advance(feed_.watermark());
     const auto fits = [&](std::uint64_t ticks) {
         return undecided_.count_from(ticks) <= options_.max_pending_singles;
     };

@@ -122,6 +122,10 @@ class SliceFlow {
     [[nodiscard]] bool has_frames_before(std::uint64_t begin) const {
         return earliest_taken_ < add_or_max(begin, max_offset_);
     }
+    /// Whether more may wait for the watermark than is undecided now.
+    [[nodiscard]] bool more_may_wait() const {
+        return undecided_.count_from(feed_.watermark()) < options_.max_pending_singles / 2;
+    }
     /// A run is asked for: the time of day is that of the data from now on.
     void watch_clock();
     /// Data begin at this time at the earliest, until detector time starts again.

@@ -394,6 +394,8 @@ bool DetectorTime::deserted(std::int64_t now_ns) const {
 
 void DetectorTime::follow_reset(std::int64_t now_ns) {
     assert(back_ != Back::no);
+    for (Source& source : sources_.all())
+        source.newest_before.reset();  // in another time
     begin_time(back_group_, now_ns);
 }
 

@@ -7,9 +7,10 @@
 // time begins; with expected ids, until all of them are proven, or until source_timeout after the first one.
 //
 // If no member holds the watermark, no frame is waited for: the watermark moves past the newest frame by
-// max_offset + flush_reach + 1, so that every received frame is decided, but wild ones and those of a board
-// far ahead; and not past the present time less max_disorder, so that sources that return from a pause are in
-// time. A source that appears when all others have ended begins there: earlier frames of it are late.
+// max_offset + flush_reach + 1, so that every received frame is decided, except wild ones and those of a
+// board far ahead. It does not pass the present time less max_disorder, so that sources that return from a
+// pause are in time. A source that appears when all others have ended begins there: earlier frames of it are
+// late.
 //
 // Limits. Without a list, a bad source that is alone for source_timeout before the boards begin has moved the
 // watermark.

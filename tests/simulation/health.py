@@ -104,8 +104,8 @@ def failures(life, story, arrivals):
         if disturbed(story, 0, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync"):
             wrong = [(at, codes - {"run_failed"}) for at, codes in wrong if codes != {"run_failed"}]
         # When all clocks have stepped back, a start waits for them.
-        if any(event.what == "step_us" and event.words[0] == "all" for event in story.events):
-            wrong = [(at, codes - {"start_delayed"}) for at, codes in wrong if codes != {"start_delayed"}]
+        steps = [event.ms * MS for event in story.events if event.what == "step_us" and event.words[0] == "all"]
+        wrong = [(at, codes) for at, codes in wrong if codes != {"start_delayed"} or not any(step < at for step in steps)]
         found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
     for event in story.events:
         at = event.ms * MS

@@ -77,7 +77,7 @@ def _states(life, events):
 
 def _works(life, events, arrivals):
     """Some time after each fault, most of what arrives is used."""
-    alone = {event.words[0] for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
+    alone = {str(event.words[0]) for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
     if len(alone) > 1 or any(event.what == "corrupt" for event in events):
         return
     starts = [at for at, text in life.all("request") if '"method":"start"' in text]
@@ -88,7 +88,7 @@ def _works(life, events, arrivals):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
         # Where detector time begins anew with a run, a board that is alone waits for the others, and so do two that contradict each other.
-        sending = {int(source) for source in np.unique(arrivals.source[inside])}
+        sending = {str(source) for source in np.unique(arrivals.source[inside])}
         if len(sending) <= 1 + len(sending & alone) and any(begin - ALONE_NS < at < end for at in starts):
             continue
         came = int(arrivals.frames[inside].sum())

@@ -158,7 +158,7 @@ class RecordChecks:
         if any(event.what in ("reset", "step_us") for event in self.story.events):
             return  # time started again
         start, stop = asked["start_ticks"], asked["stop_ticks"]
-        if start is not None and taken["start_ticks"] < start or stop is not None and taken["stop_ticks"] > stop:
+        if start is not None and taken["start_ticks"] not in (start, max(start, covered[0][0])) or stop is not None and taken["stop_ticks"] > stop:
             self.run.fail("interval", f"asked {asked}, took {taken}")
 
     def _check_found(self, what, got, expected, margin):
