@@ -161,6 +161,27 @@ TEST_CASE("a run covers its first frames if what was sent before it was of anoth
     CHECK(stand.finished[0].end.covered.start == 1000 * ms - offset);
 }
 
+TEST_CASE("a run that stops before its data would begin covers no time and has no records") {
+    AcquisitionStand stand;
+    stand.tracker.expected = {1, 2};
+    stand.script.pairs = true;
+    stand.make();
+    stand.send(1000 * ms, 1);
+    const std::uint64_t stop = GENERATE(1000 * ms + ms / 2, 1001 * ms + offset);
+    stand.begin({{}, stop, {}});
+    for (std::uint64_t time = 1000 * ms; time < 1050 * ms && stand.finished.empty(); time += ms) {
+        stand.send(time + ms / 4, 2);
+        stand.send(time + ms, 1);
+    }
+    REQUIRE(stand.finished.size() == 1);
+    const daemon::RunEnd& end = stand.finished[0].end;
+    CHECK(end.reason == "end of the interval");
+    CHECK(end.taken.end == stop);
+    CHECK(end.covered.ticks() == 0);
+    CHECK(end.ledger.pairs.prompts_found == 0);
+    stand.check_closed();
+}
+
 TEST_CASE("a run has all of a stream that was sent before it, too, and had ended") {
     AcquisitionStand stand;
     stand.make();
