@@ -15,6 +15,8 @@ CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
 HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
 # After a reset so many datagrams have had numbers near each other, and it is known.
 FIRST_NUMBERS = 8
+# Numbers so far from each other are near (docs/design/time.md).
+NEAR = 64
 # A status tells of a moment shortly before it is read.
 SNAPSHOT_NS = 700 * MS
 SETTLED_NS = 8 * S
@@ -240,6 +242,9 @@ def _numbers(life, story, arrivals, boards):
                 continue
             # The first after a reset may be taken for one that was missing before it.
             if np.isin(came[:FIRST_NUMBERS], missing).any():
+                return
+            # One that was delayed by more than this since before the daemon heard its board is a stray.
+            if len(epochs) == 1 and numbers[0] + NEAR < came[0]:
                 return
             missing = np.setdiff1d(np.arange(numbers[0], numbers[-1]), numbers)
             expected["duplicate"] += len(came) - len(numbers)

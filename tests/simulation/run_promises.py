@@ -125,6 +125,9 @@ def _stop(run, arrived):
         return
     if any(event.what in CLOCK_FAULTS or event.what == "burst" for event in run.story.events):
         return
+    # Before detector time is known, what had arrived by the answer is of the time before the run.
+    if not description["ledger"]["datagrams"]["received"]:
+        return
     at, last = arrived.ends
     arrived_in_it = last[(at > run.asked_ns) & (at <= run.stop_asked_ns)]
     newest = arrived_in_it.max(initial=0)
