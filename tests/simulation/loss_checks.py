@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from play import SETTLE_NS
 from units import MS
 
 # A datagram is read so long after it has arrived, at most.
@@ -18,11 +19,11 @@ def failures(run, arrived):
     counted = description["ledger"]["datagrams"]
     if any(counted[name] for name in ("dropped_kernel", "dropped_no_buffer", "discarded_backlog", "stray", "restarted")):
         return
-    # What was dropped before the run, or at its end, shows in it, or afterwards.
-    if run.life.drops_at(None):
-        return
     begin, end = _begin(run), _end(run)
     if begin is None or end is None or not arrived.admitted:
+        return
+    # Datagrams that the kernel dropped before the run or at its end are noticed in it, or afterwards.
+    if run.life.drops_until(end[1] + SETTLE_NS):
         return
     least, most = np.sum([_lost(arrived.arrivals, board, begin, end) for board in range(run.story.settings["boards"])], axis=0)
     if not least <= counted["lost"] <= most:

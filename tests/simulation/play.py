@@ -57,13 +57,16 @@ class Life:
         return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
 
     def drops_at(self, ns):
-        """Whether the kernel dropped datagrams about this time, as the statuses before and after it tell; None: at any time."""
-        drops = [(at, status["total"]["datagrams"]["dropped_kernel"]) for at, status in self.statuses]
-        if ns is None or not drops:
-            return any(count for _, count in drops)
-        before = [count for at, count in drops if at <= ns - SETTLE_NS]
-        after = [count for at, count in drops if at >= ns + SETTLE_NS]
-        return (after or [drops[-1][1]])[0] != (before or [0])[-1]
+        """Whether the kernel dropped datagrams about this time, as the statuses before and after it tell."""
+        return self.drops_until(ns + SETTLE_NS) != max([count for at, count in self._drops if at <= ns - SETTLE_NS], default=0)
+
+    def drops_until(self, ns):
+        """How many the kernel had dropped by the first status from this time on."""
+        return next((count for at, count in self._drops if at >= ns), self._drops[-1][1] if self._drops else 0)
+
+    @functools.cached_property
+    def _drops(self):
+        return [(at, status["total"]["datagrams"]["dropped_kernel"]) for at, status in self.statuses]
 
     def document(self, text):
         """The text of a request or an answer, parsed."""

@@ -8,7 +8,7 @@ import numpy as np
 import reference
 import search
 from arrivals import Arrivals
-from play import DELAY_TICKS, GAMMA, WINDOW_TICKS
+from play import DELAY_TICKS, GAMMA, POWER_CUT, WINDOW_TICKS
 from story import DELAYEDS, GAMMAS, TICKS_PER_MS
 from units import MS
 
@@ -179,8 +179,7 @@ class RecordChecks:
         left.subtract(self.packets)
         extra = sum(-count for count in left.values() if count < 0)
         # A packet that was not synced may be damaged by a power cut, and has no checksum.
-        cut = any(event.what == "power_cut" for event in self.story.events)
-        if extra and (self.run.whole or not cut):
+        if extra and (self.run.whole or self.run.life.exit != POWER_CUT):
             self.run.fail("capture", f"{extra} of {len(self.packets)} datagrams are not what arrived")
         if not self.run.whole or self.description["state"] != "complete":
             return

@@ -100,7 +100,7 @@ TEST_CASE("a run that starts before detector time is known covers only times of 
     const std::uint64_t start = 1001 * ms + before + offset + 1;
     CHECK(end.covered.start == start);
     CHECK(end.covered.end == 1051 * ms + before + offset + 1);
-    // What lies before the covered time is in a segment of its own, and not in the run.
+    // Hits from before the covered time are in a segment of their own. The run does not have them.
     CHECK(end.taken.start == start);
     CHECK(
         std::ranges::any_of(stand.script.slices, [&](const auto& slice) { return slice.close_at == start; }));

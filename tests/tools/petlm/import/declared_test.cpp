@@ -200,7 +200,7 @@ TEST_CASE("import: the rules of gammas are declared of triples", "[petlm][import
     CHECK(run_json_of(directory / "run")["configuration"]["gammas"]["upper_keV"] == 1300);
     CHECK(run_petlm("verify" + quoted(directory / "run")).status == 0);
 
-    // Of pairs alone, those of gammas stay unknown.
+    // A file of pairs does not tell the rules of gammas, and they stay unknown.
     REQUIRE(import("pairs", " --window-ns 4").status == 0);
     CHECK_FALSE(daemon::tells(daemon::coverage_of_run(run_json_of(directory / "pairs")),
                               "the rules by which its gammas were found"));

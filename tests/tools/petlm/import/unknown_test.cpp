@@ -1,6 +1,9 @@
 // What a file does not tell is not used as if it were measured.
 #include <hdf5.h>
 
+#include <filesystem>
+#include <functional>
+
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/coverage/unknown.hpp"
 #include "tests/tools/petlm/import/support.hpp"
@@ -19,6 +22,21 @@ std::filesystem::path imported_table(const TemporaryDirectory& directory, const 
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     return directory / name;
+}
+
+/// Imports an export of pairs after this change, with which petlm import has to refuse it.
+Outcome import_of_changed_hdf5(const std::function<void(hid_t file)>& change) {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
+    const auto file = directory / "a.h5";
+    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
+    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    REQUIRE(opened >= 0);
+    change(opened);
+    REQUIRE(H5Fclose(opened) >= 0);
+    const Outcome outcome = imported("hdf5", file, scanner_file(directory), directory / "out.plm");
+    CHECK(!std::filesystem::exists(directory / "out.plm"));
+    return outcome;
 }
 
 }  // namespace
@@ -139,14 +157,8 @@ TEST_CASE("import: tables leave out what the records do not tell, and come back 
 }
 
 TEST_CASE("import: hdf5 with the energy of one photon of a pair is refused", "[petlm][import]") {
-    const TemporaryDirectory directory;
-    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
-    const auto file = directory / "a.h5";
-    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
-    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-    REQUIRE(H5Ldelete(opened, "coincidences/energy_b", H5P_DEFAULT) >= 0);
-    REQUIRE(H5Fclose(opened) >= 0);
-    const Outcome outcome = imported("hdf5", file, scanner_file(directory), directory / "out.plm");
+    const Outcome outcome = import_of_changed_hdf5(
+        [](hid_t file) { REQUIRE(H5Ldelete(file, "coincidences/energy_b", H5P_DEFAULT) >= 0); });
     CAPTURE(outcome.out);
     CHECK(outcome.status == 1);
     CHECK_THAT(outcome.out, contains("coincidences/energy_b: no such data set; expected all of energy_a, "
@@ -234,17 +246,10 @@ TEST_CASE("import: any of several runs without energies is named", "[petlm][impo
 }
 
 TEST_CASE("import: hdf5 with records of two kinds is refused", "[petlm][import]") {
-    const TemporaryDirectory directory;
-    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
-    const auto file = directory / "a.h5";
-    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
-    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-    REQUIRE(opened >= 0);
-    REQUIRE(H5Lcreate_hard(opened, "coincidences", opened, "triples", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    REQUIRE(H5Fclose(opened) >= 0);
-    const Outcome outcome = imported("hdf5", file, scanner_file(directory), directory / "out.plm");
+    const Outcome outcome = import_of_changed_hdf5([](hid_t file) {
+        REQUIRE(H5Lcreate_hard(file, "coincidences", file, "triples", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    });
     CAPTURE(outcome.out);
     CHECK(outcome.status == 1);
     CHECK_THAT(outcome.out, contains("holds coincidences and triples"));
-    CHECK(!std::filesystem::exists(directory / "out.plm"));
 }

@@ -1,4 +1,4 @@
-// What the user declares of records whose file does not hold it: rules, times and the source.
+// Completes the coverage of an imported file with the rules, times and source that the user declares.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace petacq::petlm {
 
-/// What is declared is about.
+/// The file that the declarations are about.
 struct DeclaredFile {
     std::string name;
     daemon::RecordKind kind;
@@ -23,7 +23,7 @@ struct DeclaredFile {
 struct WithDeclared {
     daemon::Coverage coverage;
     std::shared_ptr<const nlohmann::json> declared;  ///< what was taken, for people; empty: nothing
-    /// Of the object "operator" of a run: what was declared of the source. Empty: nothing.
+    /// The members that the declared source adds to the object "operator" of run.json; empty: none.
     std::shared_ptr<const nlohmann::json> source;
     DeclaredLimits limits;
 };

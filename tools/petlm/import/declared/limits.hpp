@@ -1,4 +1,4 @@
-// What no record of an imported file may contradict, since it was declared.
+// The declared rules and times that each imported record must agree with.
 #pragma once
 
 #include <cstdint>

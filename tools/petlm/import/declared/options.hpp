@@ -1,4 +1,4 @@
-// What the user says of records whose file does not hold it.
+// The facts that a user may declare when a file does not hold them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace petacq::petlm {
 
-/// Of the triples. A time in ns replaces the one in ticks.
+/// The rules of the gammas of triples. A time in ns replaces the one in ticks.
 struct DeclaredGammas {
     std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): a unit
     std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming): a unit
