@@ -9,6 +9,9 @@ import subprocess
 import tempfile
 import time
 
+# s; limit of every wait, not an expected duration: the machine may be busy
+PATIENCE = 300
+
 
 def find():
     """Path of a Chromium, or None."""
@@ -83,7 +86,7 @@ class Browser:
             message["sessionId"] = session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._message(60)
+            answer = self._message(PATIENCE)
             if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
@@ -158,7 +161,7 @@ class Page:
             raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "exception"))
         return result["result"].get("value")
 
-    def wait(self, condition, patience=60):
+    def wait(self, condition, patience=PATIENCE):
         """Waits until a JavaScript expression is true. It may fail while the page loads."""
         end = time.monotonic() + patience
         while True:
@@ -176,7 +179,7 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                       modifiers=8 if shift else 0)
 
-    def click(self, selector, patience=60):
+    def click(self, selector, patience=PATIENCE):
         """Clicks with the mouse in the middle of an element, wherever it is on the page. Tries again if the element was
         disabled, or the page moved it away meanwhile."""
         end = time.monotonic() + patience

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-patience = 120  # s; limit of every wait, not an expected duration
+patience = 300  # s; limit of every wait, not an expected duration
 
 namespaces = ["unshare", "--pid", "--fork", "--mount", "--uts", "--ipc", "--cgroup", "--net", "--kill-child",
               "--propagation", "private"]

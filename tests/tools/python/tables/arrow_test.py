@@ -1,5 +1,6 @@
 """Records as Arrow tables and in Parquet files: the same numbers as in list-mode, copied once."""
 
+import json
 import sys
 import unittest
 from unittest import mock
@@ -50,6 +51,14 @@ class Arrow(unittest.TestCase):
         about = table.schema.metadata[b"petacq"].decode()
         self.assertEqual(about, '{"kind": "triples", "run_id": "small", "tick_ps": 15.625, "crystals": 2880}')
         self.assertEqual(table.schema.field("gamma_dt").type, pa.int32())
+
+    def test_what_a_file_does_not_tell(self):
+        unknown = [petacq.coverage.UNKNOWN_DT]
+        path = support.scratch() / "imported.plm"
+        path.write_bytes(support.listmode(bytes(2 * petacq.COINCIDENCE.itemsize), [2], coverage={"version": 1, "unknown": unknown}))
+        kept = path.with_suffix(".parquet")
+        for table in (petacq.PlmFile(path).to_arrow(), pq.read_table(petacq.PlmFile(path).to_parquet(kept))):
+            self.assertEqual(json.loads(table.schema.metadata[b"petacq"])["unknown"], unknown)
 
     def test_columns(self):
         file, records = file_of("columns.plm", petacq.COINCIDENCE, [10, 7], 1)

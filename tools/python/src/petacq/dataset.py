@@ -106,7 +106,10 @@ class Dataset:
                 )
             if records.dtype != dtype:
                 raise RunError(f"{run.path}: its {kind} have other fields than those in {first.path}: choose runs of one scanner")
-        of_records = schema_of(dtype, chosen(dtype, columns), {"kind": kind, "tick_ps": first.tick_ps})
+        about = {"kind": kind, "tick_ps": first.tick_ps}
+        if unknown := list(dict.fromkeys(text for _, records in opened for text in records.untold)):
+            about["unknown"] = unknown
+        of_records = schema_of(dtype, chosen(dtype, columns), about)
         ids = arrow.array([run.id for run in self.runs], arrow.string())
         field = arrow.field("run", arrow.dictionary(arrow.int32(), arrow.string()), nullable=False)
         schema = arrow.schema([field, *of_records], of_records.metadata)

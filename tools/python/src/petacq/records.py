@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from petacq.arrow.columns import arrays_of, batch_of, chosen, schema_of
 from petacq.arrow.parquet import write_parquet
+from petacq.coverage_1_0 import object_of
 from petacq.errors import PlmError
 from petacq.layout import Records, field_type, fields_type
 from petacq.optional import pandas_module, pyarrow_module
@@ -151,9 +152,14 @@ class RecordBlocks(ABC):
                 raise PlmError(f"column {name!r} has {shape[0]} numbers for each record: use [{name!r}], a NumPy array")
         return frame({name: self.column(name) for name in columns}, columns=list(columns), copy=False)
 
+    @property
+    def untold(self) -> list[str]:
+        """What imported records do not tell, such as their energies: phrases of ``Coverage.unknown``."""
+        return list(object_of(self._described(), "coverage").get("unknown") or ())
+
     def to_arrow(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
         """A pyarrow.Table with a row for each record: one copy. ``columns``: only these. Arrays by crystal or module of seconds
-        are lists of fixed size.
+        are lists of fixed size. What the file does not tell, such as the energies of imported records, is named in the metadata.
 
         Raises ImportError without pyarrow, PlmError for a column that is not there."""
         schema = self._arrow_schema(columns)
@@ -175,6 +181,8 @@ class RecordBlocks(ABC):
     def _arrow_schema(self, columns: Sequence[str] | None) -> Any:
         described = self._described()
         about = {"kind": self.kind} | {key: described[key] for key in ("run_id", "tick_ps", "crystals") if key in described}
+        if self.untold:
+            about["unknown"] = self.untold
         return schema_of(self.dtype, chosen(self.dtype, columns), about)
 
     def between(self, begin: int, end: int, verify: bool = False) -> Iterator[Records]:
