@@ -42,8 +42,10 @@ def _end(run):
     if run.description["stop_reason"] == "stopped by operator":
         ended = [at for at, text in run.life.all("answer") if '"ledger_closed"' in text and run.life.document(text)["result"]["run"] == run.name]
         return (run.stop_asked_ns, ended[0]) if ended and run.stop_asked_ns is not None else None
-    after = [at for at, _ in run.life.statuses if run.statuses and at > run.statuses[-1][0]]
-    return (run.statuses[-1][0], after[0]) if after else None
+    # A run whose files are still being written counts no more, and has no start then.
+    counts = [at for at, status in run.statuses if status["run"]["start_ticks"] is not None]
+    after = [at for at, _ in run.life.statuses if counts and at > counts[-1]]
+    return (counts[-1], after[0]) if after else None
 
 
 def _lost(arrivals, board, begin, end):

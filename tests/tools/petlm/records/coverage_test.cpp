@@ -297,6 +297,34 @@ TEST_CASE("petlm recover: a run whose files were closed before the crash covers 
     CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
 }
 
+TEST_CASE("petlm recover: a file that was closed tells where its run begins", "[petlm][recover][coverage]") {
+    const CoveredRun run;
+    std::filesystem::remove(run.path / "seconds.plm");
+    const std::uint64_t begin = start - 3;
+    const auto closed = covered_by_run(run.path, TickRange{begin, stop}, ms_ps);
+    const daemon::Coverage open = interrupted(run, false);
+    std::uint64_t end = stop;
+    SECTION("run.json knows no time") {
+        write_covered(run.file(), RecordKind::coincidences, pairs_from(start + 20, stop), closed);
+    }
+    SECTION("another file of it was cut off") {
+        write_covered(run.path / "singles.plm", RecordKind::singles,
+                      std::vector<gpu::Single>{{start + 5, 1, 511}, {stop - 1, 2, 511}}, closed);
+        write_covered(run.file(), RecordKind::coincidences, pairs_from(start + 20, stop), open);
+        std::filesystem::resize_file(run.file(), std::filesystem::file_size(run.file()) / 2);
+        end = 0;
+    }
+    const nlohmann::json document = {
+        {"run_id", "run"}, {"state", "running"}, {"coverage", daemon::to_json(open)}};
+    write_file(run.path / "run.json", document.dump());
+    REQUIRE(run_petlm("recover" + quoted(run.path)).status == 0);
+    const auto recovered = run.directory / "run.recovered";
+    if (end == 0) end = read_coincidences(recovered / "coincidences.plm").back().time + 1;
+    const auto saved = nlohmann::json::parse(read_file(recovered / "run.json"));
+    CHECK(daemon::coverage_of_run(saved).intervals == Intervals(TickRange{begin, end}));
+    CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
+}
+
 TEST_CASE("petlm recover: lost seconds are told in every file, also in sound ones",
           "[petlm][recover][coverage]") {
     const CoveredRun run;

@@ -34,10 +34,11 @@ struct Scan {
     daemon::Coverage whole;  ///< of the original
     bool says_coverage = false;
 
-    /// Of what is left, beside these seconds.
-    [[nodiscard]] daemon::Coverage covered(const daemon::Intervals& seconds) const {
+    /// Of what is left, beside these seconds. `run_begin`: as for covered_by_survivors().
+    [[nodiscard]] daemon::Coverage covered(const daemon::Intervals& seconds,
+                                           std::optional<std::uint64_t> run_begin) const {
         if (condition.state != daemon::FileState::complete)
-            return covered_by_survivors(whole, found.times, found.first_time(), seconds);
+            return covered_by_survivors(whole, found.times, found.first_time(), seconds, run_begin);
         daemon::Coverage same = whole;
         const bool complete = !same.intervals || seconds.intersect(*same.intervals) == *same.intervals;
         same.loss.seconds_complete = same.loss.seconds_complete && complete;
@@ -101,6 +102,23 @@ Scan scan(const std::filesystem::path& file) {
     if (closed && whole.intervals && found.kind != daemon::RecordKind::seconds)
         found.times = *whole.intervals;
     return {condition, found, std::move(whole), says_coverage};
+}
+
+/// Where the run of these files begins, if one of them was closed and says so.
+std::optional<std::uint64_t> told_begin(const std::vector<std::filesystem::path>& files) {
+    for (const auto& file : files) {
+        try {
+            const daemon::ListModeReader reader(file);
+            const nlohmann::json& description = reader.description();
+            if (!reader.trailer() || !description.contains("coverage") || description.value("part", 1) != 1)
+                continue;
+            const daemon::Coverage told = daemon::coverage_of(description, {}, false);
+            if (told.intervals && !told.intervals->empty()) return told.span().start;
+        } catch (const daemon::NotListMode&) {
+            continue;  // it is lost, as is said later
+        }
+    }
+    return std::nullopt;
 }
 
 /// The description of the file, with a note that records are missing.
@@ -178,7 +196,7 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
 /// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
                   const std::vector<RecoveredFile>& files, const daemon::Intervals& seconds,
-                  config::Written& written) {
+                  std::optional<std::uint64_t> run_begin, config::Written& written) {
     for (const char* name :
          {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file, daemon::marks_file}) {
         if (!std::filesystem::exists(run / name)) continue;
@@ -189,8 +207,8 @@ void describe_run(const std::filesystem::path& run, const std::filesystem::path&
     const nlohmann::json original = run_json(run, why);
     if (original.is_null())
         written.warnings.push_back(why + "; the recovered run.json holds only what the files tell");
-    const nlohmann::json content =
-        recovered_description(run, original, files, recovered_coverage(run, original, files, seconds));
+    const nlohmann::json content = recovered_description(
+        run, original, files, recovered_coverage(run, original, files, seconds, run_begin));
     daemon::write_json_atomically(output / daemon::run_file, content);
     written.files.push_back(output / daemon::run_file);
     const nlohmann::json::json_pointer missing("/ledger/pairs/write_failed");
@@ -210,6 +228,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output, config:
     }
     int status = ok;
     const daemon::Intervals seconds = recorded_times(run);
+    const auto run_begin = told_begin(files);
     const bool has_seconds = std::filesystem::exists(run / daemon::seconds_file);
     std::vector<RecoveredFile> recovered;
     for (const auto& file : files) {
@@ -219,7 +238,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output, config:
             const daemon::Condition& condition = scanned.condition;
             recovered.push_back(scanned.found);
             RecoveredFile& last = recovered.back();
-            const daemon::Coverage covered = scanned.covered(seconds);
+            const daemon::Coverage covered = scanned.covered(seconds, run_begin);
             const bool lacks_seconds = scanned.says_coverage && has_seconds &&
                                        covered.loss.seconds_complete != scanned.whole.loss.seconds_complete;
             if (condition.state == daemon::FileState::complete && !lacks_seconds) {
@@ -251,7 +270,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output, config:
             status = has_problems;
         }
     }
-    describe_run(run, output, recovered, seconds, written);
+    describe_run(run, output, recovered, seconds, run_begin, written);
     return status;
 }
 
@@ -266,7 +285,7 @@ int recover_one(const std::filesystem::path& target, std::filesystem::path outpu
     const Scan scanned = scan(target);
     const daemon::Condition& condition = scanned.condition;
     const auto seconds = recorded_times(std::filesystem::absolute(target).parent_path());
-    recover_file(target, condition, scanned.covered(seconds), output, written);
+    recover_file(target, condition, scanned.covered(seconds, {}), output, written);
     return condition.state == daemon::FileState::damaged ? has_problems : ok;
 }
 

@@ -190,7 +190,8 @@ void RecoveredFile::join() {
 
 std::optional<daemon::Coverage> recovered_coverage(const std::filesystem::path& run, const json& original,
                                                    const std::vector<RecoveredFile>& files,
-                                                   const daemon::Intervals& seconds) {
+                                                   const daemon::Intervals& seconds,
+                                                   std::optional<std::uint64_t> run_begin) {
     for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles}) {
         std::vector<const RecoveredFile*> of_kind;  // not what was cut from them later
         for (const RecoveredFile& file : files) {
@@ -208,7 +209,7 @@ std::optional<daemon::Coverage> recovered_coverage(const std::filesystem::path& 
         const bool says = original.is_object() && original.contains("coverage");
         const daemon::Coverage whole =
             daemon::coverage_of(says ? original : reader.description(), original, true);
-        return covered_by_survivors(whole, times, before, seconds);
+        return covered_by_survivors(whole, times, before, seconds, run_begin);
     }
     return std::nullopt;
 }

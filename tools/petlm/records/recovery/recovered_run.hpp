@@ -35,11 +35,13 @@ struct RecoveredFile {
 };
 
 /// What the coincidences of a recovered run cover or, if it has none, its singles. `original`: as below.
-/// `seconds`: that survived. Absent if no file is left. Throws BadInput.
+/// `seconds`: that survived. `run_begin`: as for covered_by_survivors(). Absent if no file is left. Throws
+/// BadInput.
 std::optional<daemon::Coverage> recovered_coverage(const std::filesystem::path& run,
                                                    const nlohmann::json& original,
                                                    const std::vector<RecoveredFile>& files,
-                                                   const daemon::Intervals& seconds);
+                                                   const daemon::Intervals& seconds,
+                                                   std::optional<std::uint64_t> run_begin);
 
 /// `original`: run.json of `run`, or null. The state is "recovered". A run that had stopped keeps its ledger;
 /// the ledger of an interrupted run is the sum of the whole rows of its ledger.csv: each counter is a lower

@@ -23,11 +23,12 @@ void SurvivingTimes::finish(const std::optional<daemon::Trailer>& trailer) {
 }
 
 daemon::Coverage covered_by_survivors(const daemon::Coverage& whole, daemon::Intervals times,
-                                      std::uint64_t first_time, const daemon::Intervals& seconds) {
+                                      std::uint64_t first_time, const daemon::Intervals& seconds,
+                                      std::optional<std::uint64_t> run_begin) {
     if (!whole.intervals) {
         std::uint64_t start = whole.anchor ? std::min(whole.anchor->ticks, first_time) : first_time;
         if (!seconds.empty()) start = std::max(start, std::min(seconds.span().start, first_time));
-        times = times.intersect(gpu::TickRange{start, UINT64_MAX});
+        times = times.intersect(gpu::TickRange{run_begin.value_or(start), UINT64_MAX});
     }
     daemon::Coverage covered = daemon::what_survived(whole, times);
     covered.loss.seconds_complete = seconds.intersect(*covered.intervals) == *covered.intervals;

@@ -29,9 +29,11 @@ class SurvivingTimes {
 };
 
 /// The part of `whole` that survived. `first_time`: of the first record. A run that was interrupted does not
-/// say what it covers: it begins at its anchor or, if that is not known, with the first record; a run of 1.0
-/// that started before its data begins with its seconds. `seconds`: that survived.
+/// say what it covers: it begins at `run_begin`, which its closed files tell, or at its anchor or, if that is
+/// not known, with the first record; a run of 1.0 that started before its data begins with its seconds.
+/// `seconds`: that survived.
 daemon::Coverage covered_by_survivors(const daemon::Coverage& whole, daemon::Intervals times,
-                                      std::uint64_t first_time, const daemon::Intervals& seconds);
+                                      std::uint64_t first_time, const daemon::Intervals& seconds,
+                                      std::optional<std::uint64_t> run_begin);
 
 }  // namespace petacq::petlm
