@@ -29,18 +29,24 @@ struct SafirCrystal {
     }
 };
 
+/// Bits of each layer in an event of SAFIR. Files of the NeuroLF have three, and are the same otherwise.
+inline constexpr unsigned safir_layer_bits = 4;
+inline constexpr unsigned neurolf_layer_bits = 3;
+
 /// An event of two crystals, by their numbers: ring a 0..7, ring b 8..15, detector a 16..31, detector
 /// b 32..47, layer a 48..51, layer b 52..55, the rest 0.
 inline std::uint64_t safir_event(std::uint64_t a, std::uint64_t b) {
     constexpr std::uint64_t layer = std::uint64_t{0xF} << 48U;
     return a | (b & 0xFFU) << 8U | (b & 0xFFFF0000U) << 16U | (b & layer) << 4U;
 }
-inline std::pair<SafirCrystal, SafirCrystal> crystals_of_safir(std::uint64_t event) {
+inline std::pair<SafirCrystal, SafirCrystal> crystals_of_safir(std::uint64_t event,
+                                                               unsigned layer_bits = safir_layer_bits) {
+    const std::uint64_t layers = (std::uint64_t{1} << layer_bits) - 1;
     const auto bits = [event](unsigned first, std::uint64_t mask) {
         return static_cast<std::uint32_t>(event >> first & mask);
     };
-    return {{bits(0, 0xFF), bits(16, 0xFFFF), bits(48, 0xF)},
-            {bits(8, 0xFF), bits(32, 0xFFFF), bits(52, 0xF)}};
+    return {{bits(0, 0xFF), bits(16, 0xFFFF), bits(48, layers)},
+            {bits(8, 0xFF), bits(32, 0xFFFF), bits(48 + layer_bits, layers)}};
 }
 
 }  // namespace petacq::petlm

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "config/base/ticks.hpp"
@@ -72,14 +73,29 @@ CrystalNumbers safir_numbers(const ForeignInput& input) {
     return numbers;
 }
 
+/// By the signature of the file; nullopt for one of another format. STIR reads the same three.
+std::optional<unsigned> layer_bits_of(std::string_view signature) {
+    signature = signature.substr(0, signature.find('\0'));
+    if (signature == "SAFIR CListModeData" || signature == "MUPET CListModeData") return safir_layer_bits;
+    if (signature == "NeuroLF CListModeData") return neurolf_layer_bits;
+    return std::nullopt;
+}
+
 class SafirRecords {
   public:
     explicit SafirRecords(const ForeignInput& input)
         : bytes_(input.file),
           milliseconds_(config::TimeUnit::ms, input.scanner.tick_ps),
           numbers_(safir_numbers(input)) {
-        if (bytes_.size() < safir_signature.size() || bytes_.take<std::array<char, 32>>() != safir_signature)
-            throw BadInput(input.file.string() + ": expected a file that begins with 'SAFIR CListModeData'");
+        std::array<char, safir_signature.size()> signature{};
+        if (bytes_.size() >= signature.size()) signature = bytes_.take<decltype(signature)>();
+        const auto layer_bits = layer_bits_of({signature.data(), signature.size()});
+        if (!layer_bits) {
+            throw BadInput(input.file.string() +
+                           ": expected a file that begins with 'SAFIR CListModeData', "
+                           "'MUPET CListModeData' or 'NeuroLF CListModeData'");
+        }
+        layer_bits_ = *layer_bits;
         if ((bytes_.size() - safir_signature.size()) % sizeof(std::uint64_t) != 0) {
             throw BadInput(fmt::format("{}: {} bytes; expected 32, and 8 for each record: truncated",
                                        input.file.string(), bytes_.size()));
@@ -96,7 +112,7 @@ class SafirRecords {
                 time_ = *ticks;
                 continue;
             }
-            const auto [a, b] = crystals_of_safir(record);
+            const auto [a, b] = crystals_of_safir(record, layer_bits_);
             const gpu::Kind kind =
                 (record & safir_delayed_event) != 0 ? gpu::Kind::delayed : gpu::Kind::prompt;
             out.push_back(*pair_of({time_, crystal(a), 0}, {time_, crystal(b), 0}, kind));
@@ -119,6 +135,7 @@ class SafirRecords {
     ByteReader bytes_;
     config::WholeTimes milliseconds_;
     CrystalNumbers numbers_;
+    unsigned layer_bits_ = safir_layer_bits;
     std::uint64_t time_ = 0;
 };
 

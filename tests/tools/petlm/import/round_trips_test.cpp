@@ -1,6 +1,9 @@
 // Our own exports, read back: exact where the format holds it, and what is lost elsewhere.
 #include <hdf5.h>
 
+#include <cstring>
+#include <sstream>
+
 #include "tests/tools/petlm/import/support.hpp"
 
 using namespace petacq;
@@ -195,6 +198,39 @@ TEST_CASE("import: safir has what it holds, and says what it does not", "[petlm]
                      "--crystals" + quoted(directory / "stir" / "crystal_map.txt"))
                 .status == 0);
     CHECK(same(read_coincidences(directory / "b.plm"), expected));
+
+    // Other scanners of the format name themselves in the signature, and one has layers of three bits.
+    using Kind = std::pair<std::string, unsigned>;
+    const auto [name, layer_bits] = GENERATE(Kind{"SAFIR", 4}, Kind{"MUPET", 4}, Kind{"NeuroLF", 3});
+    const std::uint64_t layers = (std::uint64_t{1} << layer_bits) - 1;
+    std::istringstream map(read_file(directory / "stir" / "crystal_map.txt"));
+    std::ostringstream layered;
+    for (std::string line; std::getline(map, line);) {
+        std::istringstream fields(line);
+        std::uint64_t ring = 0;
+        std::string detector;
+        std::string layer;
+        std::string place;
+        if (fields >> ring >> detector >> layer && std::getline(fields, place))
+            layered << ring << ' ' << detector << ' ' << (ring & layers) << place << '\n';
+    }
+    write_file(directory / "layered.txt", layered.str());
+    std::string bytes = read_file(data);
+    const std::string signature = name + " CListModeData" + '\0' + "of this or that";
+    bytes.replace(0, 32, (signature + std::string(32, '?')).substr(0, 32));
+    for (std::size_t at = 32; at < bytes.size(); at += 8) {
+        std::uint64_t record = 0;
+        std::memcpy(&record, bytes.data() + at, 8);
+        if (record >> 63U != 0) continue;
+        record |= (record & layers) << 48U | (record >> 8U & layers) << (48U + layer_bits);
+        std::memcpy(bytes.data() + at, &record, 8);
+    }
+    write_file(directory / "layered.safir", bytes);
+    const Outcome named = imported("safir", directory / "layered.safir", file, directory / "c.plm",
+                                   "--crystals" + quoted(directory / "layered.txt"));
+    INFO(named.out);
+    REQUIRE(named.status == 0);
+    CHECK(same(read_coincidences(directory / "c.plm"), expected));
 }
 
 TEST_CASE("import: petlm resort finds the pairs of imported singles", "[petlm][import]") {
