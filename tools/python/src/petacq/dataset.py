@@ -106,7 +106,7 @@ class Dataset:
                 )
             if records.dtype != dtype:
                 raise RunError(f"{run.path}: its {kind} have other fields than those in {first.path}: choose runs of one scanner")
-        about = {"kind": kind, "tick_ps": first.tick_ps}
+        about: dict[str, Any] = {"kind": kind, "tick_ps": first.tick_ps}
         if unknown := list(dict.fromkeys(text for _, records in opened for text in records.untold)):
             about["unknown"] = unknown
         of_records = schema_of(dtype, chosen(dtype, columns), about)

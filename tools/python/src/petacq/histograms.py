@@ -179,7 +179,8 @@ def _planes(scanner: Scanner) -> _Planes:
 
     def plane(a: Counts, b: Counts) -> Counts:
         nearest = np.floor(((at[a] + at[b]) / 2 - low) / step + 0.5 + _EDGE)
-        return np.minimum(nearest.astype(np.int64), count - 1)
+        planes: Counts = np.minimum(nearest.astype(np.int64), count - 1)
+        return planes
 
     return _Planes(low + step * np.arange(count), plane)
 

@@ -119,9 +119,11 @@ def _alike(scanner: Scanner, normalisation: Normalisation, a: PetsirdType, b: Pe
     first, second = a.crystals[:, 0], b.crystals[:, 0]
     if normalisation.classes is not None:
         of = normalisation.classes
-        return of.pair_groups()[of.module[first]][:, of.module[second]]
+        groups: Integers = of.pair_groups()[of.module[first]][:, of.module[second]]
+        return groups
     if not scanner.is_ring:
-        return np.arange(a.modules * b.modules).reshape(a.modules, b.modules)
+        numbers: Integers = np.arange(a.modules * b.modules).reshape(a.modules, b.modules)
+        return numbers
     # In a ring the number of modules from one to the other, and their rows.
     place_a, place_b = scanner.module(first)[:, None], scanner.module(second)
     row_a, row_b = (scanner.bdm(of) // scanner.modules_in_ring for of in (first, second))

@@ -117,7 +117,7 @@ def in_order(parts: Sequence[Columns]) -> Columns:
 
 def ticks_of(times: npt.NDArray[Any], ps: float, tick_ps: float, name: str) -> npt.NDArray[np.uint64]:
     """Times in units of ``ps`` as the nearest ticks. Raises PetacqError for those that no list-mode holds."""
-    ticks = np.rint(np.asarray(times, np.float64) * (ps / tick_ps))
+    ticks: npt.NDArray[np.float64] = np.rint(np.asarray(times, np.float64) * (ps / tick_ps))
     wrong = ~((ticks >= 0) & (ticks < 2.0**63))
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])

@@ -81,7 +81,8 @@ class Arrangement:
         """``[module]``, and one more: the number of crystals."""
         counts = np.array([t.crystal_count for t in self.types], np.int64)
         of_modules = counts[[m.type for m in self.modules]]
-        return np.concatenate([[0], np.cumsum(of_modules)]).astype(np.int64)
+        first: Integers = np.concatenate([[0], np.cumsum(of_modules)]).astype(np.int64)
+        return first
 
     @property
     def crystal_count(self) -> int:
