@@ -19,7 +19,7 @@ def failures(run, arrived):
     counted = description["ledger"]["datagrams"]
     if any(counted[name] for name in ("dropped_kernel", "dropped_no_buffer", "discarded_backlog", "stray", "restarted")):
         return
-    begin, end = _begin(run), _end(run)
+    begin, end = _begin(run), end_of(run)
     if begin is None or end is None or not arrived.admitted:
         return
     # Datagrams that the kernel dropped before the run or at its end are noticed in it, or afterwards.
@@ -37,8 +37,8 @@ def _begin(run):
     return run.asked_ns, run.start_answered_ns
 
 
-def _end(run):
-    """Between which times it ceased to."""
+def end_of(run):
+    """Between which times the run ceased to count. None: it is not known."""
     if run.description["stop_reason"] == "stopped by operator":
         ended = [at for at, text in run.life.all("answer") if '"ledger_closed"' in text and run.life.document(text)["result"]["run"] == run.name]
         return (run.stop_asked_ns, ended[0]) if ended and run.stop_asked_ns is not None else None

@@ -56,9 +56,9 @@ class Life:
         """(ns, document) of each answer to the simulation's own requests."""
         return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
 
-    def drops_at(self, ns):
-        """Whether the kernel dropped datagrams about this time, as the statuses before and after it tell."""
-        return self.drops_until(ns + SETTLE_NS) != max([count for at, count in self._drops if at <= ns - SETTLE_NS], default=0)
+    def drops_at(self, ns, until_ns=None):
+        """Whether the kernel dropped datagrams about this time, or from it to another one, as the statuses before and after tell."""
+        return self.drops_until((until_ns or ns) + SETTLE_NS) != max([count for at, count in self._drops if at <= ns - SETTLE_NS], default=0)
 
     def drops_until(self, ns):
         """How many the kernel had dropped by the first status from this time on."""

@@ -8,6 +8,7 @@ import numpy as np
 import reference
 import search
 from arrivals import Arrivals
+from loss_checks import end_of
 from play import DELAY_TICKS, GAMMA, POWER_CUT, WINDOW_TICKS
 from story import DELAYEDS, GAMMAS, TICKS_PER_MS
 from units import MS
@@ -135,6 +136,10 @@ class RecordChecks:
         if self.run.life.drops_at(self.run.asked_ns):
             return False
         ledger = self.description["ledger"]
+        # What it dropped at the end of the run is lost in it; who dropped it is known afterwards.
+        end = end_of(self.run)
+        if ledger["datagrams"]["lost"] and end and self.run.life.drops_at(*end):
+            return False
         # What is lost at the end of a run may arrive after it.
         if ledger["datagrams"]["lost"] and self._delayed():
             return False
