@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/scanner/arrangement.hpp"
 #include "daemon/system/utc.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/plot/pictures.hpp"
