@@ -61,6 +61,8 @@ UnitedSingles::UnitedSingles(const std::filesystem::path& file, std::uint32_t bl
       module_of_(gpu::modules_of_crystals(geometry)),
       origins_(geometry.bdm_count) {}
 
+UnitedSingles::~UnitedSingles() = default;
+
 void UnitedSingles::advance(std::span<HeardRun* const> runs) {
     for (HeardRun* const run : runs) {
         const bool known =

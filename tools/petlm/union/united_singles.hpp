@@ -31,6 +31,9 @@ class UnitedSingles {
     /// Writes to `file`, which must not exist.
     UnitedSingles(const std::filesystem::path& file, std::uint32_t block_bytes,
                   const nlohmann::json& description, const config::Geometry& geometry);
+    ~UnitedSingles();
+    UnitedSingles(const UnitedSingles&) = delete;
+    UnitedSingles& operator=(const UnitedSingles&) = delete;
 
     /// Writes the hits of which it is known that no run has more, or earlier ones: up to where the first run
     /// that has not ended has been written. Runs may be added between calls. A block that cannot be read is
