@@ -198,6 +198,9 @@ class Night:
         self.both_show(f"run {NIGHT}", "petlm recover", f"petctl acknowledge {NIGHT}", tab=f"▲ INTERRUPTED {NIGHT}")
         eventually(lambda: self.page.ask("day.runs().filter(run => run.interrupted).map(run => run.run).join()") == NIGHT,
                    "the charts mark the run")
+        # A kill ends a request in one of several ways, and while there is no daemon, none is answered.
+        self.no_complaints("Failed to load resource: net::ERR_")
+        self.page.page.complaints.clear()
         self.album.page("8-interrupted", self.page.page)
         self.shell = Shell(self.machine, DATA)
         rows = self.shell.run("petctl status")
@@ -261,8 +264,7 @@ class Night:
         run = json.loads(self.machine.path(f"{DATA}/{MORNING}/run.json").read_text())
         check(run["state"] == "complete" and run["ledger"]["closed"] and run["ledger"]["pairs"]["written"] > 0,
               "a complete run, whose ledger closes")
-        # A kill ends a request in one of several ways, and while there is no daemon, none is answered.
-        self.no_complaints("Failed to load resource: net::ERR_")
+        self.no_complaints()
 
 
 def the_night(machine, page, album):

@@ -322,6 +322,7 @@ TEST_CASE("petlm recover: a file that was closed tells where its run begins", "[
     if (end == 0) end = read_coincidences(recovered / "coincidences.plm").back().time + 1;
     const auto saved = nlohmann::json::parse(read_file(recovered / "run.json"));
     CHECK(daemon::coverage_of_run(saved).intervals == Intervals(TickRange{begin, end}));
+    CHECK(covered(recovered / "coincidences.plm") == Intervals(TickRange{begin, end}));
     CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
 }
 

@@ -5,6 +5,7 @@ import shutil
 import unittest
 import warnings
 from datetime import datetime, timezone
+from unittest import mock
 
 import numpy as np
 import support
@@ -101,6 +102,10 @@ class DatasetTest(unittest.TestCase):
         self.assertEqual(table.column("run").to_pylist(), ["early"] * 20 + ["middle"] * 10 + ["late"] * 30)
         self.assertEqual(table.column("crystal").to_pylist(), [9] * 20 + [10] * 10 + [12] * 30)
         self.assertEqual(data.arrow_reader("singles").schema.names, ["run", "time", "crystal", "energy"])
+        self.assertNotIn("unknown", json.loads(table.schema.metadata[b"petacq"]))
+        with mock.patch.object(petacq.PlmFile, "untold", ["the time of day"]):  # of each of the three
+            about = json.loads(data.to_arrow("singles").schema.metadata[b"petacq"])
+        self.assertEqual(about["unknown"], ["the time of day"])
 
     @unittest.skipIf(pa is None, "pyarrow is not installed")
     def test_runs_that_do_not_belong_together_are_refused(self):

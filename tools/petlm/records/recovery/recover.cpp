@@ -112,7 +112,7 @@ std::optional<std::uint64_t> told_begin(const std::vector<std::filesystem::path>
             const nlohmann::json& description = reader.description();
             if (!reader.trailer() || !description.contains("coverage") || description.value("part", 1) != 1)
                 continue;
-            const daemon::Coverage told = daemon::coverage_of(description, {}, false);
+            const daemon::Coverage told = coverage_of_files(file, reader.kind(), {description}, {});
             if (told.intervals && !told.intervals->empty()) return told.span().start;
         } catch (const daemon::NotListMode&) {
             continue;  // it is lost, as is said later
@@ -223,12 +223,12 @@ int recover_run(std::filesystem::path run, std::filesystem::path output, config:
     if (daemon::is_being_written(run)) throw UsageError(run.string() + ": the run is in progress");
     if (output.empty()) output = run.string() + ".recovered";
     const auto files = listmode_files(run);
+    const auto run_begin = told_begin(files);
     if (!std::filesystem::create_directory(output)) {
         throw UsageError(output.string() + " exists, nothing was written; name another with --output");
     }
     int status = ok;
     const daemon::Intervals seconds = recorded_times(run);
-    const auto run_begin = told_begin(files);
     const bool has_seconds = std::filesystem::exists(run / daemon::seconds_file);
     std::vector<RecoveredFile> recovered;
     for (const auto& file : files) {

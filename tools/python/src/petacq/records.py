@@ -154,8 +154,9 @@ class RecordBlocks(ABC):
 
     @property
     def untold(self) -> list[str]:
-        """What imported records do not tell, such as their energies: phrases of ``Coverage.unknown``."""
-        return list(object_of(self._described(), "coverage").get("unknown") or ())
+        """What the description of imported records says that they do not tell, such as their energies: phrases of
+        ``Coverage.unknown``. None for files of petacqd 1.0, which do not say so."""
+        return [str(text) for text in object_of(self._described(), "coverage").get("unknown") or ()]
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
         """A pyarrow.Table with a row for each record: one copy. ``columns``: only these. Arrays by crystal or module of seconds
