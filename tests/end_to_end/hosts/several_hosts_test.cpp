@@ -97,7 +97,11 @@ class Hosts {
         return Process(PETCTL_PROGRAM, arguments, directory_.path() / "petctl", options());
     }
     [[nodiscard]] bool holds_start() const { return std::filesystem::exists(directory_.path() / "held"); }
-    void release_start(const std::string& word) { write_file(directory_.path() / "go", word); }
+    /// The launcher sees the file with its word or not at all.
+    void release_start(const std::string& word) {
+        write_file(directory_.path() / "going", word);
+        std::filesystem::rename(directory_.path() / "going", directory_.path() / "go");
+    }
 
     [[nodiscard]] bool idle(std::size_t host) { return daemons[host]->status()["state"] == "idle"; }
     [[nodiscard]] bool has(std::size_t host, const std::string& run) const {
