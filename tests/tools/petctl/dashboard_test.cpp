@@ -58,7 +58,7 @@ TEST_CASE("dashboard: every size shows its most important lines", "[control]") {
     CHECK(contains(large, "in multiples"));
     CHECK(contains(large, "triples"));
     CHECK(contains(large, "  stages            receiver 0 25 %, writer 0 % STALLED"));
-    // A fact that is too long for its line goes on in the next one.
+    // If a fact does not fit into its line, the next line continues it.
     CHECK(contains(large, "10 MB/s written, 1 d 10 h\n" + std::string(20, ' ') + "left\n"));
     CHECK(contains(large, "sources 1 to 26 of 40"));
     CHECK_FALSE(contains(large, "no status for"));

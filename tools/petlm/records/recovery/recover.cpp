@@ -34,7 +34,7 @@ struct Scan {
     daemon::Coverage whole;  ///< of the original
     bool says_coverage = false;
 
-    /// Of what is left, beside these seconds. `run_begin`: as for covered_by_survivors().
+    /// What the remaining records cover. `seconds` and `run_begin`: as for covered_by_survivors().
     [[nodiscard]] daemon::Coverage covered(const daemon::Intervals& seconds,
                                            std::optional<std::uint64_t> run_begin) const {
         if (condition.state != daemon::FileState::complete)

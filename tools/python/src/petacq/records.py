@@ -182,8 +182,8 @@ class RecordBlocks(ABC):
     def _arrow_schema(self, columns: Sequence[str] | None) -> Any:
         described = self._described()
         about = {"kind": self.kind} | {key: described[key] for key in ("run_id", "tick_ps", "crystals") if key in described}
-        if self.untold:
-            about["unknown"] = self.untold
+        if unknown := self.untold:
+            about["unknown"] = unknown
         return schema_of(self.dtype, chosen(self.dtype, columns), about)
 
     def between(self, begin: int, end: int, verify: bool = False) -> Iterator[Records]:
